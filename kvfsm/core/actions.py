@@ -18,49 +18,49 @@ class Action(enum.IntEnum):
     IGNORED = 2
     """The event changed nothing, on purpose: count it (invariant 5)."""
     # -- rooms
-    POST_CHUNK = 3
-    """Write the event's pages to every destination; each write's ticket counts as in flight from now on."""
-    REPLAY = 4
+    RESOLVE = 3
+    """Find the peers that write for this room: RESOLVED or UNRESOLVED follows."""
+    POST_CHUNK = 4
+    """Write the event's pages to every destination; for each one WRITTEN, WRITE_FAILED or WRITE_LOST follows."""
+    REPLAY = 5
     """Feed the calls that came early, in order, as events of their own."""
-    REPEAT = 5
+    REPEAT = 6
     """Feed this same event again, now that the state has changed."""
-    TELL_DONE = 6
+    TELL_DONE = 7
     """Tell every destination that this writer has written all it has for the room."""
-    TELL_PROGRESS = 7
+    TELL_PROGRESS = 8
     """Tell every destination that another chunk has landed, so that it renews its lease."""
-    TELL_ABORT = 8
+    TELL_ABORT = 9
     """Tell every counterpart the failure, except the one that told us."""
-    TELL_DRAINED = 9
+    TELL_DRAINED = 10
     """Tell every counterpart that nothing of ours can land in its pages any more."""
-    ANSWER_ABORT = 10
-    """Tell the peer whose abort this is that nothing is under way for it, once that is so."""
-    REFUSE = 11
+    ANSWER_ABORT = 11
+    """Tell the sender of this abort that nothing is under way for it: now, or with TELL_DRAINED once that is so."""
+    REFUSE = 12
     """Tell the asker of this join or destination that its transfer will not happen, and that nothing is under way."""
-    JOIN_WRITERS = 12
+    JOIN_WRITERS = 13
     """Tell every writer which life of the room this is, so that either side can call the other from now on."""
-    SEND_DESTINATIONS = 13
+    SEND_DESTINATIONS = 14
     """Tell every writer where to write. From here on our pages are exposed to it."""
-    FENCE_PEER = 14
-    """Have the driver cut the peer of this event off, since its failed write may still be running."""
-    RELEASE = 15
-    """The pages are Releasable: show it; forget the record if it is cleared."""
+    FENCE_PEER = 15
+    """Have the peer of this event cut off, since its failed write may still be running."""
     CANCEL_TICKETS = 16
     """Ask the driver for an early end of the room's unfinished writes."""
     CHASE = 17
     """Draining takes long: repeat the abort to the writers that have not answered."""
-    FORGET = 18
-    """Take the record out of every table and timer, and free its slot (invariant 4)."""
+    RELEASE = 18
+    """The pages are Releasable: show it; drop the record altogether if the room is cleared."""
+    FORGET = 19
+    """The id is free again: take the record out of the table of open rooms and free its slot (invariant 4)."""
     # -- peers
-    GREET = 19
+    GREET = 20
     """Say hello (again), with our layout and the driver's metadata."""
-    PROBE = 20
+    PROBE = 21
     """Ask for a sign of life at once."""
-    LOSE_ROOMS = 21
+    LOSE_ROOMS = 22
     """Fail every room of this peer in one pass."""
-    DISCONNECT = 22
+    DISCONNECT = 23
     """Have the driver cut the peer off; FENCED follows when it is proven."""
-    RECONNECT = 23
-    """The driver has cut a living peer off after a loud failure: connect it anew."""
     SETTLE_ROOMS = 24
     """Tell every room of this peer that the peer is fenced."""
     FORGET_PEER = 25

@@ -41,14 +41,14 @@ class Kind(enum.IntEnum):
     UNRESOLVED = 17
     DEADLINE = 18
     PEER_LOST = 19
-    DRIVER_ERROR = 20
     # custody
-    SETTLE = 21
+    SETTLE = 20
     # peers
-    HEARD = 22
-    BYE = 23
-    REPLACED = 24
-    REFUSED = 25
+    HEARD = 21
+    BYE = 22
+    REPLACED = 23
+    REFUSED = 24
+    CUT = 25
 
 
 class Cause(str, enum.Enum):
@@ -238,7 +238,7 @@ class Written(Event):
 
 
 class WriteFailed(Event):
-    """Quiet: nothing of the ticket can land or be read any more."""
+    """Quiet: nothing of the ticket can land or be read any more. Also when the driver refused it: then ticket is 0."""
 
     KIND: ClassVar[Kind] = Kind.WRITE_FAILED
     ticket: int
@@ -264,7 +264,7 @@ class Fenced(Event):
 
 
 class Resolved(Event):
-    """The prefill side is known. `writers`: peer of each writer rank, in rank order. `rank` is that of the route."""
+    """The prefill side is known. `writers`: the peer of each writer rank, in rank order."""
 
     KIND: ClassVar[Kind] = Kind.RESOLVED
     writers: tuple[int, ...]
@@ -285,13 +285,6 @@ class Deadline(Event):
 class PeerLost(Event):
     KIND: ClassVar[Kind] = Kind.PEER_LOST
     peer: int
-    failure: Failure
-
-
-class DriverFault(Event):
-    """The driver refused a chunk before any byte moved."""
-
-    KIND: ClassVar[Kind] = Kind.DRIVER_ERROR
     failure: Failure
 
 
@@ -320,6 +313,13 @@ class Replaced(Event):
 
 class Refused(Event):
     KIND: ClassVar[Kind] = Kind.REFUSED
+    reason: str = ""
+
+
+class Cut(Event):
+    """This side will have no more to do with the peer: a write to it failed loudly, or the manager closes."""
+
+    KIND: ClassVar[Kind] = Kind.CUT
     reason: str = ""
 
 
