@@ -65,6 +65,9 @@ class Action(enum.IntEnum):
     """Tell every room of this peer that the peer is fenced."""
     FORGET_PEER = 25
     """Take the peer out of every table."""
+    # -- rooms, once more
+    STASH = 26
+    """Keep this early word for the next room of the same id: this life of it has ended here."""
 
 
 COMPILER_ONLY = frozenset({Action.ARM, Action.PUBLISH, Action.IGNORED})

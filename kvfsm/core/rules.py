@@ -305,6 +305,12 @@ def count_greeting(peer: Any, event: Any) -> None:
 
 
 @update
+def note_unanswered(peer: Any, event: Any) -> None:
+    """keep as reason that no greeting was answered"""
+    peer.reason = f"no answer to {peer.greetings + 1} greetings, {peer.patience:g} s apart"
+
+
+@update
 def note_silence(peer: Any, event: Any) -> None:
     """keep as reason that nothing was heard for too long"""
     peer.reason = f"not a word in the last {peer.patience:g} s"
